@@ -1,0 +1,1 @@
+"""Delta's own vocabulary, pure: nothing here reads a file, a clock or a database."""
