@@ -40,7 +40,7 @@ demo: $(DEMO)/.stamp
 	@$(DEMO)/bin/python -m deltalakedb.demo $(ARGS)
 
 test: $(STAMP)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 check: $(STAMP)
 	$(BIN)/ruff check

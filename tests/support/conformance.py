@@ -7,7 +7,7 @@ from pathlib import Path
 
 VARIABLE = "DELTALAKEDB_CONFORMANCE"
 REPOSITORY = Path(__file__).parents[2]
-ROOT = Path(os.environ.get(VARIABLE) or REPOSITORY.parent / "shared" / "conformance")
+ROOT = Path(os.environ.get(VARIABLE) or REPOSITORY.parent / "shared" / "conformance").resolve()
 
 
 def found() -> bool:

@@ -39,7 +39,7 @@ def family(kind: DataType | None) -> str | None:
     return "time" if kind.name in ("date", "timestamp", "timestamp_ntz") else kind.name
 
 
-def value_type(value: Value) -> PrimitiveType | None:
+def value_type(value: object) -> PrimitiveType | None:
     """The type of a constant; None for NULL."""
     match value:
         case None:
@@ -60,6 +60,13 @@ def value_type(value: Value) -> PrimitiveType | None:
             name = "timestamp_ntz" if value.tzinfo is None else "timestamp"
         case date():
             name = "date"
+        case _:
+            kind = type(value).__name__
+            raise ExpressionError(
+                f"{value!r} cannot be compared with a column: Delta has no type for {kind}",
+                expression=repr(value),
+                reason=f"no type for {kind}",
+            )
     return PrimitiveType(name)
 
 

@@ -145,7 +145,10 @@ def _partition(text: Any, convert: Callable[[str], int], is_text: bool) -> Inter
 
 def _decoder(paths: Sequence[Path], exact: bool) -> tuple[Any, Callable[[Any], Sequence[Any]]]:
     """A decoder that skips over untracked columns, and what takes the values of the tracked."""
-    shape, places = _shape(paths)
+    try:
+        shape, places = _shape(paths)
+    except ValueError:  # names with quotes or control characters, which a struct cannot have
+        return _plain_decoder(paths, exact)
     section = (shape | None, None)
     fields = [("min", *section), ("max", *section), ("nulls", *section), ("rows", int | None, None)]
     names = {"min": "minValues", "max": "maxValues", "nulls": "nullCount", "rows": "numRecords"}
@@ -162,6 +165,29 @@ def _decoder(paths: Sequence[Path], exact: bool) -> tuple[Any, Callable[[Any], S
             return nothing
 
     return decoder, take
+
+
+class _Plain(msgspec.Struct, rename={"nulls": "nullCount", "rows": "numRecords"}):
+    """Statistics with whatever columns they have."""
+
+    min: Any = msgspec.field(default=None, name="minValues")
+    max: Any = msgspec.field(default=None, name="maxValues")
+    nulls: Any = None
+    rows: int | None = None
+
+
+def _plain_decoder(
+    paths: Sequence[Path], exact: bool
+) -> tuple[Any, Callable[[Any], Sequence[Any]]]:
+    """The same for columns of any name."""
+
+    def find(section: Any, path: Path) -> Any:
+        for name in path:
+            section = section.get(name) if isinstance(section, dict) else None
+        return section
+
+    decoder = msgspec.json.Decoder(_Plain, float_hook=Decimal if exact else None)
+    return decoder, lambda section: [find(section, path) for path in paths]
 
 
 def _shape(paths: Sequence[Path]) -> tuple[Any, list[str]]:
