@@ -1,0 +1,1 @@
+"""Object stores: one seam for local disks, S3, GCS, Azure and memory."""
