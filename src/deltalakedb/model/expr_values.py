@@ -53,6 +53,7 @@ def value_type(value: object) -> PrimitiveType | None:
         case Decimal():
             name = "decimal(38,18)"
         case str():
+            _require_unicode(value)
             name = "string"
         case bytes():
             name = "binary"
@@ -68,6 +69,17 @@ def value_type(value: object) -> PrimitiveType | None:
                 reason=f"no type for {kind}",
             )
     return PrimitiveType(name)
+
+
+def _require_unicode(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ExpressionError(
+            f"{text!r} is no text: it holds half a surrogate pair",
+            expression=repr(text),
+            reason="half a surrogate pair",
+        ) from error
 
 
 def compare(left: Value, right: Value) -> int:

@@ -114,7 +114,7 @@ def around(number: Number, family: str) -> tuple[int, int]:
     else:
         exact = _EXACT.scaleb(Decimal(number), int(family.partition(":")[2]))
     if not exact.is_finite():
-        bound = MAX + 1 if exact > 0 or exact.is_nan() else MIN - 1
+        bound = MAX + 1 if exact.is_nan() or exact > 0 else MIN - 1
         return bound, bound
     return (
         int(exact.to_integral_value(ROUND_FLOOR)),

@@ -80,6 +80,9 @@ class Any:
 
 Skip: TypeAlias = Always | Never | Probe | All | Any
 
+_WIDE: Final = 64
+"""Terms that one node may have; a long IN list would cost more to test than it saves."""
+
 ALWAYS: Final = Always()
 NEVER: Final = Never()
 
@@ -304,7 +307,7 @@ def _all(terms: Iterable[Skip]) -> Skip:
             rest[term] = None
     if NEVER in rest or any(probe.lo > probe.hi for probe in ranges.values()):
         return NEVER
-    merged = (*ranges.values(), *rest)
+    merged = (*ranges.values(), *rest)[:_WIDE]  # without some of its terms it keeps more
     return All(merged) if len(merged) > 1 else merged[0] if merged else ALWAYS
 
 
@@ -336,7 +339,25 @@ def _any(terms: Iterable[Skip]) -> Skip:
         else:
             last = probe
             kept.append(probe)
+    if len(kept) > _WIDE:
+        kept = _enclosed(kept)
+    if len(kept) > _WIDE:
+        return ALWAYS
     return Any(tuple(kept)) if len(kept) > 1 else kept[0] if kept else NEVER
+
+
+def _enclosed(terms: Iterable[Skip]) -> list[Skip]:
+    """The terms with all ranges of a column as one that encloses them."""
+    hulls: dict[Path, Probe] = {}
+    rest: list[Skip] = []
+    for term in terms:
+        if isinstance(term, Probe) and term.want == "range":
+            hull = hulls.setdefault(term.column, Probe(term.column, "range", term.lo, term.hi))
+            lo, hi = min(hull.lo, term.lo), max(hull.hi, term.hi)
+            hulls[term.column] = Probe(term.column, "range", lo, hi)
+        else:
+            rest.append(term)
+    return [*hulls.values(), *rest]
 
 
 def _is_exact_range(term: Skip) -> bool:
