@@ -49,10 +49,10 @@ SELECT t.table_id, min(v.version), max(v.version), min(v.committed_at), max(v.co
   FROM dl_tables t LEFT JOIN dl_table_versions v ON v.table_id = t.table_id
  WHERE t.name = ? AND t.dropped = 0 GROUP BY t.table_id"""
 _LIVE = (
-    " FROM dl_add_files f WHERE f.table_id = ? AND f.version <= ?"
+    " FROM dl_add_files f WHERE f.table_id = ? AND +f.version <= ?"
     " AND (f.removed_version IS NULL OR f.removed_version > ?)"
 )
-_LIVE_AT_HEAD = " FROM dl_add_files f WHERE f.table_id = ? AND f.removed_version IS NULL"
+"""The plus keeps SQLite from taking the index on versions, which leads to nearly every file."""
 HISTORY = """
 SELECT t.name, v.version, v.committed_at, v.operation, v.parameters, v.commit_info,
        x.txn_id, x.committer, x.message, v.read_version, v.isolation_level, v.is_blind_append
