@@ -109,15 +109,33 @@ class Lab:
             catalog = self.catalog(engine, name)
             args = {"catalog": catalog, "location": self.folder(name)}
             made = once(Side(synthetic.load, {**args, "count": count, "chunk": chunk}))
-            if engine == "postgres":  # what autovacuum does by itself a minute later
-                self.postgres.execute("VACUUM ANALYZE")
             return {"catalog": catalog, "seconds": made["answer"], "memory": made["memory"]}
 
+        return self._loaded(engine, f"{name}-{engine}", make)
+
+    def copy_of_files(self, engine: str, count: int, chunk: int) -> Loaded:
+        """The table as SQLite has it, its rows copied to another engine."""
+        source = self.table_of_files("sqlite", count, chunk)
+        if engine == "sqlite":
+            return source
+
+        def make() -> dict[str, Any]:
+            say(f"copying the same rows into {engine}")
+            catalog = self.catalog(engine, "copy")
+            once(Side(synthetic.copy, {"source": source.catalog, "target": catalog}))
+            return {"catalog": catalog}
+
+        return self._loaded(engine, f"copy_{count}_by_{chunk}-{engine}", make)
+
+    def _loaded(self, engine: str, key: str, make: Callable[[], dict[str, Any]]) -> Loaded:
         if engine == "postgres":
             assert self.postgres, "runs from here on, also for a table that was kept"
-        found = self.remembered(f"{name}-{engine}", make)
+        fresh = not (self._root / f"{key}.json").exists()
+        found = self.remembered(key, make)
+        if engine == "postgres" and fresh:  # what autovacuum does by itself a minute later
+            self.postgres.execute("VACUUM ANALYZE")
         uri = parse(found["catalog"]).with_table(synthetic.TABLE).render()
-        return Loaded(found["catalog"], uri, found["seconds"], found["memory"])
+        return Loaded(found["catalog"], uri, found.get("seconds", 0), found.get("memory", 0))
 
     def log_of_files(self, count: int, chunk: int, checkpoints: list[int] | None = None) -> str:
         """The same table as a plain Delta table; by default its last version has a checkpoint."""

@@ -106,3 +106,30 @@ def load(catalog: str, location: str, count: int, chunk: int) -> Callable[[], fl
         return seconds
 
     return act
+
+
+def copy(source: str, target: str) -> Callable[[], int]:
+    """Copies every row of one catalog into another that is empty."""
+    import deltalakedb as dl
+    from deltalakedb.sql import tables
+
+    given, taken = dl.Catalog(source), dl.Catalog(target)
+    kept = [t for t in tables.ALL if t.name not in ("dl_schema_migrations", "dl_counters")]
+
+    def act() -> int:
+        with given.database.read() as old, taken.database.write() as new:
+            for table in kept:
+                names = [column.name for column in table.columns]
+                booleans = [c.type == "boolean" for c in table.columns]
+                found = [
+                    tuple(
+                        bool(value) if boolean and value is not None else value
+                        for value, boolean in zip(row, booleans, strict=True)
+                    )
+                    for row in old.rows(f"SELECT {', '.join(names)} FROM {table.name}")
+                ]
+                new.insert(table, found)
+        taken.close()
+        return len(kept)
+
+    return act

@@ -12,7 +12,8 @@ from benchmarks.report import Line
 if TYPE_CHECKING:
     from benchmarks.lab import Lab
 
-GOAL = 1
+GOAL = 0.95
+"""Not slower, but for noise."""
 
 
 def ours(uri: str) -> Callable[[], int]:

@@ -58,10 +58,10 @@ class _Renderer:
         column = self._column(probe)
         if column is None:
             return _KEEP
-        sql, params = self._rows(probe, column)
+        sql, params = self._files(probe, column)
         if column.since > 0:
-            return f"(f.version < ? OR f.file_id IN ({sql}))", [column.since, *params]
-        return f"f.file_id IN ({sql})", params
+            return f"(f.version < ? OR {sql})", [column.since, *params]
+        return sql, params
 
     def _column(self, probe: Probe) -> TrackedColumn | None:
         fields = self._snapshot.schema.at(probe.column)
@@ -71,23 +71,27 @@ class _Renderer:
         # A transaction may have changed the type already, and not the rows that are there.
         return found if found and found.family == family(fields[-1].type) else None
 
-    def _rows(self, probe: Probe, column: TrackedColumn) -> Condition:
+    def _files(self, probe: Probe, column: TrackedColumn) -> Condition:
         key = [self._snapshot.table_id, column.id]
         if probe.want == "null":
-            return f"{_ROWS} AND s.nulls <> 0", key
+            return f"f.file_id IN ({_ROWS} AND s.nulls <> 0)", key
         if probe.want == "not_null":
-            return f"{_ROWS} AND s.nulls <> 2", key
+            return f"f.file_id IN ({_ROWS} AND s.nulls <> 2)", key
         texts, bounds = self._texts(probe)
-        if self._dialect.indexes and (probe.lo > MIN or probe.hi < MAX):
-            classes = ", ".join(f"({s}, {low})" for s, low, _ in probe_ranges(probe.lo, probe.hi))
-            sql = (
-                f"WITH r (span, low) AS (VALUES {classes}) SELECT s.file_id FROM r"
-                " JOIN dl_column_stats s ON s.table_id = ? AND s.column_id = ?"
-                f" AND s.span = r.span AND s.lo >= r.low AND s.lo <= ? AND s.hi >= ?{texts}"
-            )
-        else:
-            sql = f"{_ROWS} AND s.span >= 0 AND s.lo <= ? AND s.hi >= ?{texts}"
-        return sql, [*key, probe.hi, probe.lo, *bounds]
+        params = [*key, probe.hi, probe.lo, *bounds]
+        if not self._dialect.indexes or (probe.lo, probe.hi) == (MIN, MAX):
+            overlap = f"s.span >= 0 AND s.lo <= ? AND s.hi >= ?{texts}"
+            return f"f.file_id IN ({_ROWS} AND {overlap})", params
+        classes = ", ".join(f"({s}, {low})" for s, low, _ in probe_ranges(probe.lo, probe.hi))
+        seek = (
+            "s.table_id = ? AND s.column_id = ? AND s.span = r.span"
+            f" AND s.lo >= r.low AND s.lo <= ? AND s.hi >= ?{texts}"
+        )
+        found = (
+            f"WITH r (span, low) AS (VALUES {classes}) SELECT s.file_id FROM r "
+            + self._dialect.each.format("dl_column_stats", seek)
+        )
+        return self._dialect.among.format("f.file_id", found), params
 
     def _texts(self, probe: Probe) -> Condition:
         """The exact test of strings, whose keys are only their first bytes."""

@@ -37,6 +37,12 @@ class Dialect:
     binary_text: str = ""
     """Follows a text expression to compare it by its bytes."""
 
+    among: str = "{} IN ({})"
+    """Whether a value is one of a subquery's, where those are few."""
+
+    each: str = "JOIN {} s ON {}"
+    """Joins the rows of a table, as s, to each of the few rows before it, by seeking."""
+
     clustered: str = ""
     """Ends a CREATE TABLE whose rows lie in the order of the key."""
 

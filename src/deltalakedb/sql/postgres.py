@@ -62,6 +62,9 @@ DIALECT: Final = Dialect(
     count_tables="SELECT count(*) FROM pg_tables"
     " WHERE schemaname = current_schema() AND tablename = ?",
     lock_rows=" FOR UPDATE",
+    # Without these the planner expects many rows of an overlap, and reads both tables whole.
+    among="{} = ANY(ARRAY({}))",
+    each="CROSS JOIN LATERAL (SELECT * FROM {} s WHERE {} OFFSET 0) s",
     binary_text=' COLLATE "C"',
 )
 _COPY_TYPES: Final = {"bigint": "int8", "boolean": "bool", "smallint": "int2", "text": "text"}
